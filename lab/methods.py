@@ -6,6 +6,7 @@ python -m lab.methods --siit models --only sort,induction                with mo
 python -m lab.methods --programs interpbench --siit models --kinds compiled siit     those of InterpBench
 python -m lab.methods ... --write docs/methods.md --section methods-narrow       another place in the page
 python -m lab.methods --methods eap gim relp        some methods alone
+python -m lab.methods --scores scores.parquet       and the score of every edge, in the default setting
 """
 
 import argparse
@@ -23,18 +24,21 @@ from lab.page import show, table, write_csv
 from lab.swept import swept
 from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.protocol import Protocol, Scoring, Setting
-from rasplens.compare.discovery.scoreboard import board, medians
+from rasplens.compare.discovery.scoreboard import board_of, edge_scores, medians, method_runs
 from rasplens.errors import RaspLensError
 from rasplens.sweeps.job import Row
 
 DEFAULT = "default"
 
+EDGE, OF_RUN = ["edge", "score", "label"], ["program", "kind", "method"]
+"""Of each edge, and of what a method was asked."""
+
 SIZE = 900, 400
 """Of the picture, in pixels."""
 
 GRADIENTS = [
-    "eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "eap-gp", "gim", "relp", "atp-star", "ap-nodes",
-    "ap-ig-nodes",
+    "eap", "eap-transformer-lens", "eap-ig-inputs", "eap-ig-activations", "eap-gp", "gim", "relp", "atp-star",
+    "ap-nodes", "ap-ig-nodes",
 ]  # fmt: skip
 """Methods that approximate patching by gradients."""
 
@@ -92,6 +96,7 @@ def main() -> None:
     parser.add_argument("--each", type=Path, help="the CSV file to put a table of each model into")
     parser.add_argument("--section", help="the tables' place in their pages; that of the programs by default")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), help="only these, in the default setting")
+    parser.add_argument("--scores", type=Path, help="the Parquet file to put the scores of all edges into")
     add_model_arguments(parser)
     arguments = parser.parse_args()
     if arguments.figure is not None and arguments.figure.suffix != ".png":
@@ -107,6 +112,8 @@ def main() -> None:
     show(text, arguments.write, section)
     if arguments.each is not None:
         write_csv(arguments.each, *each_model(found))
+    if arguments.scores is not None:
+        every_edge(found).to_parquet(arguments.scores, index=False)
     if arguments.figure is not None:
         draw_signs(found, arguments.figure)
 
@@ -120,15 +127,26 @@ def scored(
     except RaspLensError as error:
         return [{"left_out": str(error).partition(". ")[0]}]
     has_logits = case.vocabulary.columns is not None
-    found = [
-        board(
-            [case],
-            {name: METHODS[name] for name in names},
-            {each: replace(one, protocol=replace(one.protocol, seed=seed)) for each, one in of.items()},
-        )
-        for names, of in ([(only, {DEFAULT: Setting()})] if only else asked(programs_of, has_logits))
+    parts = []
+    for names, of in [(only, {DEFAULT: Setting()})] if only else asked(programs_of, has_logits):
+        settings = {each: replace(one, protocol=replace(one.protocol, seed=seed)) for each, one in of.items()}
+        runs = list(method_runs([case], {name: METHODS[name] for name in names}, settings))
+        edges = [
+            edge_scores([run])[EDGE].to_json(orient="values") if run.setting_name == DEFAULT else None
+            for run in runs
+        ]
+        parts.append(board_of(runs).assign(edges=edges))
+    return json.loads(pd.concat(parts).to_json(orient="records", double_precision=15))
+
+
+def every_edge(found: pd.DataFrame) -> pd.DataFrame:
+    """The score of every edge in the default setting, one a row, with its label."""
+    done = found[found["edges"].notna()]
+    parts = [
+        pd.DataFrame(json.loads(row["edges"]), columns=EDGE).assign(**{name: row[name] for name in OF_RUN})
+        for _, row in done.iterrows()
     ]
-    return json.loads(pd.concat(found).to_json(orient="records", double_precision=15))
+    return pd.concat(parts, ignore_index=True)[[*OF_RUN, *EDGE]]
 
 
 def asked(programs_of: str, has_logits: bool) -> list[tuple[Collection[str], Mapping[str, Setting]]]:

@@ -31,7 +31,11 @@ from .protocol import (
     Setting,
 )
 from .scoreboard import (
+    MethodRun,
     board,
+    board_of,
+    edge_scores,
+    method_runs,
 )
 from .scoring import (
     MethodScore,
@@ -58,6 +62,7 @@ __all__ = [
     "Case",
     "CircuitTest",
     "Found",
+    "MethodRun",
     "MethodScore",
     "Problem",
     "Protocol",
@@ -66,11 +71,14 @@ __all__ = [
     "VariableProblem",
     "VariableScore",
     "board",
+    "board_of",
     "circuit_tests",
     "compiled_case",
     "compressed_case",
     "discovery_problem",
     "disguised_case",
+    "edge_scores",
+    "method_runs",
     "own_method",
     "planted_case",
     "read_importances",

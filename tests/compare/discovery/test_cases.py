@@ -16,7 +16,7 @@ from rasplens.compare.discovery.cases import (
 )
 from rasplens.compare.discovery.methods.catalogue import METHODS, own_method
 from rasplens.compare.discovery.protocol import Protocol, Scoring, Setting
-from rasplens.compare.discovery.scoreboard import board, medians
+from rasplens.compare.discovery.scoreboard import board, board_of, edge_scores, medians, method_runs
 from rasplens.compile import programs, rasp
 from rasplens.compile.rasp import Map, SequenceMap, indices, tokens
 from rasplens.errors import RaspLensError
@@ -66,6 +66,21 @@ def test_a_board_has_a_row_for_each_case_setting_and_method(case):
     assert (found["kind"] == "compiled").all()
     assert seen[0][1:] == (0, 4)
     assert found["auroc"].iloc[0] == 1.0
+
+
+def test_the_scores_of_all_edges_are_kept_with_their_labels(case):
+    """Another measure is taken from them alone: here AUROC by ranks, which is the board's."""
+    methods = {name: METHODS[name] for name in ("exact", "weights")}
+    runs = list(method_runs([case], methods, {"few": Setting(Protocol(n_pairs=8), Scoring(floor=0.0))}))
+    found, table = board_of(runs), edge_scores(runs)
+    assert len(table) == 2 * len(runs[0].problem.graph.edges)
+    assert set(table["label"]) == {"circuit", "outside", "decoy"}
+    for (method, of), wanted in zip(table.groupby("method"), found["auroc"], strict=True):
+        ranks, inside = of["score"].abs().rank(), of["label"] == "circuit"
+        n = inside.sum()
+        area = (ranks[inside].sum() - n * (n + 1) / 2) / (n * (~inside).sum())
+        assert area == pytest.approx(wanted), method
+    assert edge_scores([]).empty
 
 
 def test_medians_have_intervals_over_programs():
