@@ -7,11 +7,14 @@ of the graph files of Hanna et al. 2024. There, embeddings are one node, `input`
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rasplens.compare.discovery.edge_graph import EMBED, LOGITS, POS_EMBED, EdgeGraph, edge_graph, place_of
+from rasplens.compare.discovery.problem import Problem
 from rasplens.errors import RaspLensError
 from rasplens.model import Config
 from rasplens.model.storage import write_atomically
@@ -75,8 +78,13 @@ def write_importances(
     truth: Collection[str],
     scores: Mapping[str, float] | None = None,
     model: str | None = None,
+    problem: Problem | None = None,
 ) -> None:
     """Writes a circuit, and scores if there are any; without, edges of the circuit score 1 and others 0.
+
+    With a problem, the file has its pairs of inputs: `pairs`, each with the ids of the `clean` and the `corrupt`
+    input, and of each answer the position `at` which it is read, and the ids of the `right` logit and of the
+    `wrong` one, that of the other input's answer.
 
     Args:
         path: The file.
@@ -84,6 +92,7 @@ def write_importances(
         truth: The edges of the circuit.
         scores: By edge; of the two embeddings' the larger counts.
         model: Its `fingerprint`, by which a file of other weights is told.
+        problem: What methods are asked.
 
     Raises:
         RaspLensError: If an edge is none of the model's.
@@ -106,7 +115,19 @@ def write_importances(
     sizes = {"n_layers": config.n_layers, "n_heads": config.n_heads, "parallel_attn_mlp": False}
     content = {"cfg": {**sizes, "d_model": config.d_model}, "nodes": nodes, "edges": edges}
     content |= {} if model is None else {"model": model}
+    content |= {} if problem is None else {"pairs": list(_pairs(problem))}
     write_atomically(Path(path), json.dumps(content, indent=1).encode())
+
+
+def _pairs(problem: Problem) -> Iterator[dict[str, Any]]:
+    """The pairs of inputs of a problem, in JSON values."""
+    logits = (problem.right, problem.wrong)
+    for pair, (clean, corrupt) in enumerate(zip(problem.tokens.tolist(), problem.others.tolist(), strict=True)):
+        answers = []
+        for answer in np.flatnonzero(problem.counts[pair]).tolist():
+            ids = [None if of is None else int(of[pair, answer]) for of in logits]
+            answers.append({"at": problem.places[answer], "right": ids[0], "wrong": ids[1]})
+        yield {"clean": clean, "corrupt": corrupt, "answers": answers}
 
 
 def _names(graph: EdgeGraph) -> dict[str, str]:

@@ -102,7 +102,11 @@ def methods(
         typer.Option("--variables", metavar=FLAG, help="Score methods that look for variables, not for circuits."),
     ] = False,
     scores: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your own scores, an importances.json in MIB's format.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Your own scores, an importances.json in MIB's format; repeat the option for more files.",
+        ),
     ] = None,
     export: Annotated[
         Path | None,
@@ -144,4 +148,4 @@ def methods(
     )
     scoring = Scoring(embeddings="out" if without_embeddings else "apart")
     to = None if export is None else destination(ctx, export)
-    score_and_show(wanted, method or [], Setting(protocol, scoring), scores, to, json)
+    score_and_show(wanted, method or [], Setting(protocol, scoring), scores or [], to, json)

@@ -1,6 +1,6 @@
 """`rasplens methods`: methods that look for circuits or variables, on a model in which they are known."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,7 @@ def score_and_show(
     wanted: Wanted,
     names: Collection[str],
     setting: Setting,
-    scores: Path | None,
+    scores: Sequence[Path],
     export: Destination | None,
     json: bool,
 ) -> None:
@@ -90,11 +90,10 @@ def score_and_show(
         RaspLensError: If there is no such program, kind or method, or a file cannot be read or written.
     """
     _check(names, METHODS, "method")
-    if scores is not None:
-        if not scores.is_file():
-            raise RaspLensError(f"There is no file {scores}.")
-        if setting.scoring.embeddings == "apart":  # in such files they are one
-            setting = replace(setting, scoring=replace(setting.scoring, embeddings="one"))
+    if missing := [path for path in scores if not path.is_file()]:
+        raise RaspLensError(f"There is no file {missing[0]}. It would hold your scores, by edge, in MIB's format.")
+    if scores and setting.scoring.embeddings == "apart":  # in such files they are one
+        setting = replace(setting, scoring=replace(setting.scoring, embeddings="one"))
     if export is not None:
         _check_export(export)
     with progress_bar("making the model") as advance:
@@ -105,8 +104,7 @@ def score_and_show(
                 "answer. Try another program, or longer inputs."
             )
         methods: dict[str, Method] = {name: METHODS[name] for name in names or methods_under(setting.protocol)}
-        if scores is not None:
-            methods = {str(scores): _stored(scores)} | methods
+        methods = {str(path): _stored(path) for path in scores} | methods
         found = board([case], methods, {"": setting}, progress=advance)
     if export is not None:
         model = case.transformer
@@ -114,6 +112,7 @@ def score_and_show(
             "config": model.config,
             "truth": case.truth(setting),
             "model": fingerprint(model),
+            "problem": case.problem(setting.protocol),
         }
         circuit = partial(write_importances, **known)
         export.write(export.path, circuit)

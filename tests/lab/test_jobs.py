@@ -7,6 +7,11 @@ from pathlib import Path
 
 LAB = Path(__file__).parents[2] / "lab"
 
+OTHER_TOOLS = [*sorted((LAB / "other_tools").glob("*_scores.py")), LAB / "other_tools" / "exported.py"]
+"""What runs in an environment of another tool."""
+
+ELSEWHERE = {"tracr"}
+
 TAKE_JOBS = {"Job", "model_jobs"}
 """What is called with `"module:function"` first."""
 
@@ -31,4 +36,15 @@ def test_every_import_is_of_a_package_that_is_there():
     """Those within functions are seen by no import of the module."""
     for path, node in nodes(ast.ImportFrom):
         package = str(node.module).partition(".")[0]
-        assert package == "tracr" or importlib.util.find_spec(package), f"{path} imports from {node.module}"
+        is_elsewhere = package in ELSEWHERE or path in {file.name for file in OTHER_TOOLS}
+        assert is_elsewhere or importlib.util.find_spec(package), f"{path} imports from {node.module}"
+
+
+def test_scripts_for_other_tools_need_nothing_of_ours():
+    """They run in the tool's own environment, from the exported files alone."""
+    assert OTHER_TOOLS
+    for file in OTHER_TOOLS:
+        text = file.read_text()
+        assert "import rasplens" not in text
+        assert "from rasplens" not in text
+        assert "from lab" not in text

@@ -1,8 +1,10 @@
 import functools
 import json
 
+import numpy as np
 import pytest
 
+from rasplens.compare.discovery import Protocol
 from rasplens.compile import programs
 from rasplens.learned import SIITRecipe, train_to_implement
 from rasplens.model import load, load_provenance
@@ -86,6 +88,35 @@ def test_edges_that_a_file_gives_no_score_are_counted_and_a_file_of_few_is_refus
     code, _, errors = cli(*asked, "--scores", "one.json")
     assert code == 2
     assert "of the model's 13 edges" in " ".join(errors.split())
+
+
+def test_the_exported_circuit_has_the_pairs_that_methods_are_asked_about(cli, tmp_path, monkeypatch):
+    """Other tools need them: the model gives each right answer, on the clean input and not on the corrupt one."""
+    monkeypatch.chdir(tmp_path)
+    assert cli("methods", "histogram", "--max-len", "4", "--method", "random", "--export", "circuit.json")[0] == 0
+    pairs, model = json.loads((tmp_path / "circuit.json").read_text())["pairs"], load("circuit.safetensors")
+    assert len(pairs) == Protocol().n_pairs
+    asked = [(pair, answer) for pair in pairs for answer in pair["answers"]]
+    on = {side: model(np.array([pair[side] for pair, _ in asked])) for side in ("clean", "corrupt")}
+    rows, places = range(len(asked)), [answer["at"] for _, answer in asked]
+    right, wrong = ([answer[of] for _, answer in asked] for of in ("right", "wrong"))
+    np.testing.assert_array_equal(on["clean"][rows, places].argmax(-1), right)
+    np.testing.assert_array_equal(on["corrupt"][rows, places].argmax(-1), wrong)
+    assert 0 < np.mean(np.array(right) != wrong) < 1
+
+
+def test_several_files_of_scores_are_graded_side_by_side(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = "methods", "histogram", "--max-len", "4", "--method", "random"
+    assert cli(*asked, "--export", "circuit.json")[0] == 0
+    content = json.loads((tmp_path / "circuit.json").read_text())
+    upside_down = {name: {"score": 1 - edge["score"]} for name, edge in content["edges"].items()}
+    (tmp_path / "wrong.json").write_text(json.dumps({**content, "edges": upside_down}))
+    found = json.loads(cli(*asked, "--scores", "circuit.json", "--scores", "wrong.json", "--json")[1])["methods"]
+    assert {one["method"]: one["auroc"] for one in found[:2]} == {"circuit.json": 1.0, "wrong.json": 0.0}
+    code, _, errors = cli(*asked, "--scores", "circuit.json", "--scores", "nowhere.json")
+    assert code == 2
+    assert "no file nowhere.json" in errors
 
 
 def test_a_program_without_a_circuit_is_told(cli):
