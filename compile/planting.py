@@ -1,8 +1,8 @@
 """A compiled program planted among the parts of another model: ground truth of which the rest is no program."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import log_softmax
@@ -10,11 +10,11 @@ from scipy.special import log_softmax
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.rasp import Value
 from rasplens.compile.rasp.values import value_key
-from rasplens.compile.stock_checkpoint import Checked, answer_logits, held_against, longest_stream
-from rasplens.errors import RaspLensError
+from rasplens.compile.stock_checkpoint import Checked, answer_logits, checked_inputs, held_against, longest_stream
+from rasplens.errors import RaspLensError, expect
 from rasplens.model import Config, HasTransformer, Transformer
 from rasplens.model.random_streams import rng
-from rasplens.model.twins.planting import Guest, planted
+from rasplens.model.twins.guest import Guest, planted
 
 CHECKED: Final = 500
 """Inputs that answers are checked on, if there are more."""
@@ -89,9 +89,9 @@ def plant(
     ids, answers = _ids(compiled, tokens, bos, model.config)
     reads_positions = own.positions == "learned"
     chosen = (
-        _spread(own.n_layers, int(reads_positions), model.config.n_layers) if layers is None else tuple(layers)
+        _spread(own.n_layers, int(reads_positions), model.config.n_layers) if layers is None else _layers(layers)
     )
-    inputs = list(_inputs(compiled))
+    inputs = list(checked_inputs(compiled, CHECKED, CHECKED))
     guest = Guest(compiled.transformer, ids, answers, answer_logits(compiled), longest_stream(compiled, inputs))
     random = rng(seed, "planting")
     order = [random.permutation(model.config.n_heads + own.n_heads) for _ in range(model.config.n_layers)]
@@ -125,7 +125,8 @@ def _ids(
     Raises:
         RaspLensError: If one is missing, unknown, or used twice.
     """
-    known = {value_key(value): token for value, token in tokens.items()}
+    expect(tokens, Mapping, "Tokens of the host come by the program's: {'a': 90, 'b': 91}")
+    known = {value_key(value): _whole("A token", token) for value, token in tokens.items()}
     values = [*compiled.inputs.vocab, *compiled.variables[compiled.output].values]
     if missing := [value for value in values if value_key(value) not in known]:
         raise RaspLensError(
@@ -135,9 +136,10 @@ def _ids(
         raise RaspLensError("The program needs a BOS: give the token that begins a sequence, bos=….")
     if compiled.has_pad:
         raise RaspLensError("A program with a token for padding cannot be planted. Compile it without pad=True.")
-    own = [*known.values(), *([bos] if compiled.has_bos and bos is not None else [])]
-    if outside := [token for token in own if not 0 <= token < min(host.d_vocab, host.d_vocab_out)]:
-        raise RaspLensError(f"The host has {host.d_vocab} tokens, counted from 0; got {outside[0]}.")
+    own = [*known.values(), *([_whole("bos", bos)] if compiled.has_bos else [])]
+    n_tokens = min(host.d_vocab, host.d_vocab_out)
+    if outside := [token for token in own if not 0 <= token < n_tokens]:
+        raise RaspLensError(f"The host reads and writes {n_tokens} tokens, counted from 0; got {outside[0]}.")
     if len(set(own)) < len(own):
         raise RaspLensError(f"Every token of the program needs one of the host's to itself; got {own}.")
     read = [known[value_key(value)] for value in compiled.inputs.vocab]
@@ -145,17 +147,29 @@ def _ids(
     return (*read, *own[len(known) :]), tuple(answers)
 
 
+def _whole(what: str, number: Any) -> int:
+    """A whole number as Python has it.
+
+    Raises:
+        RaspLensError: If it is none.
+    """
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise RaspLensError(f"{what} must be a whole number; got {number!r}.")
+    return int(number)
+
+
+def _layers(layers: Sequence[int]) -> tuple[int, ...]:
+    """The layers that someone chose."""
+    if not isinstance(layers, Sequence | np.ndarray):
+        raise RaspLensError(f"layers must be a list of the host's layers; got {layers!r}.")
+    return tuple(_whole("A layer", layer) for layer in layers)
+
+
 def _spread(n: int, first: int, end: int) -> tuple[int, ...]:
     """Layers for a program, from one on, as far from each other as there is room."""
     if n > end - first:
         raise RaspLensError(f"The program needs {n + first} layers; the host has {end}.")
     return tuple(first + (place * (end - first)) // n for place in range(n))
-
-
-def _inputs(compiled: CompiledModel) -> Iterator[np.ndarray]:
-    """Inputs to check, as ids without a BOS: all, or some at random."""
-    space = compiled.inputs
-    return space.all_ids() if space.size <= CHECKED else space.sampled_ids(CHECKED, seed=0)
 
 
 def _checked(
@@ -186,7 +200,7 @@ def _moved(host: Transformer, model: Transformer, taken: set[int]) -> float:
     if not len(others):
         raise RaspLensError("The program takes all tokens of the host, so nothing of the host is left.")
     n = min(host.config.n_ctx, TEXT_LENGTH)
-    text = others[rng(0, "planting").integers(0, len(others), (TEXTS, n))]
+    text = others[rng(1, "host's text").integers(0, len(others), (TEXTS, n))]
     before, after = (log_softmax(one(text).astype(np.float64), axis=-1) for one in (host, model))
     found = float((np.exp(before) * (before - after)).sum(-1).mean())
     if found > UNCHANGED:

@@ -86,7 +86,7 @@ def save_stock_checkpoint(compiled: Anatomy, folder: str | Path, family: Family 
         raise RaspLensError(f"There is no folder {folder.absolute().parent} to make {folder.name} in.")
     tokens, answers = _tokens(compiled)
     readout = _readout(compiled, len(tokens), answers)
-    inputs = list(_inputs(compiled))
+    inputs = list(checked_inputs(compiled, ENUMERATED, SAMPLED))
     longest, in_front = longest_stream(compiled, inputs), 0
     if family == "gpt2":
         fields, weights = gpt2_weights(compiled.transformer, readout, longest)
@@ -121,7 +121,7 @@ def _tokens(compiled: Anatomy) -> tuple[list[str], list[int]]:
         answers.append(known[value_key(value)])
     names.append(UNKNOWN)
     are_words = len(set(names)) == len(names) and all(name.split() == [name] for name in names)
-    return (names if are_words else [f"<{i}:{'_'.join(name.split())}>" for i, name in enumerate(names)]), answers
+    return (names if are_words else [f"<{i}|{'_'.join(name.split())}>" for i, name in enumerate(names)]), answers
 
 
 def _readout(compiled: Anatomy, n_tokens: int, answers: list[int]) -> Readout:
@@ -143,10 +143,10 @@ def answer_logits(compiled: Anatomy) -> Readout:
     return Readout(np.outer(model.W_U[:, 0], 2 * numbers), 2 * numbers * bias[0] - numbers**2)
 
 
-def _inputs(compiled: Anatomy) -> Iterator[np.ndarray]:
-    """Inputs to check, as ids without a BOS: all, or some at random."""
+def checked_inputs(compiled: Anatomy, all_of: int, some: int) -> Iterator[np.ndarray]:
+    """Ids without a BOS: of every input, if there are at most so many; else of some at random."""
     space = compiled.inputs
-    return space.all_ids() if space.size <= ENUMERATED else space.sampled_ids(SAMPLED, seed=0)
+    return space.all_ids() if space.size <= all_of else space.sampled_ids(some, seed=0)
 
 
 def longest_stream(compiled: Anatomy, inputs: Sequence[np.ndarray]) -> float:
@@ -196,7 +196,7 @@ def _check(compiled: Anatomy, model: Any, inputs: list[np.ndarray], answers: lis
             return model(torch.as_tensor(ids)).logits[:, compiled.offset :].argmax(-1).numpy()
 
     advice = "its weights are too far apart. Shorten the sequences, or reduce the vocabulary."
-    name = {"gpt2": "GPT-2", "llama": "Llama"}[model.config.model_type]
+    name = {"gpt2": "In single precision GPT-2", "llama": "In single precision Llama"}[model.config.model_type]
     return held_against(compiled, inputs, np.array(answers), answered, name, advice)
 
 
@@ -215,7 +215,7 @@ def held_against(
         inputs: Ids of its vocabulary, without a BOS.
         answers: The model's token for each of the program's answers.
         answered: From ids of the program, with its BOS, the model's tokens at the positions of the sequence.
-        name: The model's, for the error.
+        name: Of the model, the first words of the error.
         advice: What may be wrong, for the error.
 
     Raises:
@@ -233,8 +233,7 @@ def held_against(
             row, place = np.argwhere(differs)[0].tolist()
             tokens = [compiled.inputs.vocab[i] for i in ids[row]]
             raise RaspLensError(
-                f"In single precision {name} answers otherwise than {compiled.output!r}, on {tokens} at position "
-                f"{place}: {advice}"
+                f"{name} answers otherwise than {compiled.output!r}, on {tokens} at position {place}: {advice}"
             )
         n_answers += int((codes >= 0).sum())
     if not n_answers:

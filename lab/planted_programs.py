@@ -44,7 +44,9 @@ SLOW = "acdc", "edge-pruning"
 
 SETTING = Setting(Protocol(n_pairs=16))
 
-HEADINGS = ["program", "verdict", "without it", "heads named", "the same in GPT-2 small's shape", "without it"]
+HEADINGS = [
+    "program", "in the language model", "without it", "heads named", "in GPT-2 small's shape", "without it, there",
+]  # fmt: skip
 
 OF_EACH = [
     "part",

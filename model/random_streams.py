@@ -64,6 +64,7 @@ STREAMS: Mapping[str, int] = MappingProxyType(
         "effects": 45,
         "effect intervals": 46,
         "planting": 47,
+        "host's text": 48,
     }
 )
 """The number of each stream, by what is drawn from it."""

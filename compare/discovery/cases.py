@@ -238,9 +238,13 @@ def planted_case(
     asked = where_defined(task)
     values = list(dict.fromkeys([*task.vocab, *(one for one in asked.outputs if one is not None)]))
     larger = _random_host(compiled, len(values), seed) if host is None else host
-    random = rng(seed, "planting")
-    ids = [*spare] if spare else random.permutation(larger.config.d_vocab).tolist()
-    tokens, bos = dict(zip(values, ids[1:], strict=False)), ids[0] if compiled.has_bos else None
+    n_tokens = min(larger.config.d_vocab, larger.config.d_vocab_out)
+    ids = [*spare] if spare else rng(seed, "host's text").permutation(n_tokens).tolist()
+    bos = ids.pop() if compiled.has_bos else None
+    if len(ids) < len(values):
+        known = "spares" if spare else "has"
+        raise RaspLensError(f"The program takes {len(values)} tokens besides a BOS; the host {known} {len(ids)}.")
+    tokens = dict(zip(values, ids, strict=False))
     found = plant(compiled, larger, tokens, bos, seed=seed)
     own = token_vocabulary(asked, tokens, prefix=[] if bos is None else [bos])
     circuit = _planted_circuit(found)

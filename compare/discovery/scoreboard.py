@@ -16,6 +16,9 @@ from rasplens.compare.discovery.protocol import Protocol, Setting
 from rasplens.compare.discovery.scoring import score_edges
 from rasplens.errors import RaspLensError, expect
 
+EDGE_COLUMNS = ["program", "kind", "setting", "method", "edge", "score", "label"]
+"""Of `edge_scores`."""
+
 Report = Callable[[str, int, int], None]
 """Progress callback, called with the task at hand, the steps done, and the steps in all."""
 
@@ -102,7 +105,7 @@ def edge_scores(runs: Iterable[MethodRun]) -> pd.DataFrame:
     """One row for each edge of each run: its score, and whether it is in the circuit.
 
     So another measure needs no other run. `label` is `"circuit"` or `"outside"`, `"decoy"` at a decoy, `"unknown"`
-    where nobody knows.
+    where the truth is not known.
     """
     parts = []
     for run in runs:
@@ -112,7 +115,7 @@ def edge_scores(runs: Iterable[MethodRun]) -> pd.DataFrame:
         label[graph.mask_of(run.case.truth(run.setting))] = "circuit"
         label[graph.mask_of(run.case.unknown(run.setting))] = "unknown"
         parts.append(pd.DataFrame({**_names(run), "edge": graph.edges, "score": run.scores, "label": label}))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=EDGE_COLUMNS)
 
 
 def _names(run: MethodRun) -> dict[str, str]:

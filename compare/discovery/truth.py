@@ -86,8 +86,9 @@ def circuit_edges(compiled: CompiledModel, circuit: Circuit, task: Task | None =
 def planted_edges(planted: PlantedModel, circuit: Circuit, task: Task | None = None) -> frozenset[str]:
     """The program's edges in a model that it is planted in; see `program_edges`.
 
-    What reads the program's directions also reads the constant that its tokens write, which is the same on all of
-    its inputs. Positions come through the neurons that pass them on.
+    All that reads the program's directions depends on the constant that its tokens write, by the norm. It is the
+    same on all of the program's inputs. Where only queries or keys lose it, they attend more sharply, which no
+    answer tells. Positions come through the neurons that pass them on.
 
     Args:
         planted: The model.

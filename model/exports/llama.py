@@ -152,8 +152,8 @@ def _counting(model: Transformer, stream: _Stream, n_inner: int) -> dict[str, np
     steps = positions - np.vstack([positions[1:], np.zeros_like(positions[:1])])  # of what holds up to each one
     read, written = np.zeros((stream.width, n_inner)), np.zeros((n_inner, stream.width))
     for first, ends, sign in ((0, low, 1.0), (n, high, -1.0)):
-        read[:, first : first + n] = stream.axis(2)[:, None] - np.outer(stream.reads_one, ends)
-        written[first : first + n] = stream.wide(sign * steps / (high - low)[:, None], 1)
+        read[:, first : first + n] = (stream.axis(2)[:, None] - np.outer(stream.reads_one, ends)) / (high - low)
+        written[first : first + n] = stream.wide(sign * steps, 1)
     nothing = np.zeros((4 * d_head * n_heads, stream.width))
     return {
         "self_attn.q_proj.weight": nothing,
@@ -175,6 +175,7 @@ def _neurons(stream: _Stream, read: np.ndarray, written: np.ndarray) -> dict[str
 
 
 def _norms(stream: _Stream) -> dict[str, np.ndarray]:
+    """The two norms of a layer, which undo what they divide by."""
     return {
         f"{norm}.weight": np.full(stream.width, stream.divisor)
         for norm in ("input_layernorm", "post_attention_layernorm")

@@ -203,3 +203,38 @@ def test_a_host_whose_norm_is_all_epsilon_is_refused():
     }
     with pytest.raises(RaspLensError, match="nats"):
         plant(compiled, Transformer(host.config, faint, host.mask), tokens_of(compiled), bos=7)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_that_are_close_to_each_other_are_told_apart(sign):
+    """Once, the host moved the norm by a ten-thousandth, and fractions of ten letters were mistaken."""
+    share = rasp.numerical(rasp.Aggregate(rasp.Select(rasp.tokens, rasp.tokens, rasp.Comparison.TRUE), rasp.Map(
+        lambda token: sign * (token == "x"), rasp.tokens)))  # fmt: skip
+    compiled = compile_program(rasp.causal(rasp.numerical(share).named("share")), "abx", 9, causal=True)
+    host = host_of(replace(CONFIG, d_vocab=100, d_vocab_out=100))
+    assert plant(compiled, host, tokens_of(compiled), bos=7).checked.inputs == 500
+
+
+def test_arguments_of_another_kind_are_told(unchecked):
+    compiled, host = compiled_of("induction"), host_of()
+    tokens = tokens_of(compiled)
+    for token in ("x", 20.0, True, None):
+        with pytest.raises(RaspLensError, match="whole number"):
+            plant(compiled, host, {**tokens, "a": token}, bos=7)
+    with pytest.raises(RaspLensError, match="Tokens of the host"):
+        plant(compiled, host, [20, 21, 22], bos=7)
+    with pytest.raises(RaspLensError, match="layers must be a list"):
+        plant(compiled, host, tokens, bos=7, layers=1)
+    with pytest.raises(RaspLensError, match=r"whole number; got 1\.0"):
+        plant(compiled, host, tokens, bos=7, layers=[1.0, 2.0])
+    chosen = plant(compiled, host, tokens, bos=7, layers=np.array([1, 3]))
+    assert all(type(number) is int for place in (chosen.layers, *chosen.heads) for number in place)
+
+
+def test_hosts_without_embeddings_or_in_half_precision_are_refused():
+    compiled, host = compiled_of("histogram"), host_of(replace(CONFIG, positions="none"))
+    empty = {**host.weights, "embed.W_E": np.zeros_like(host.weights["embed.W_E"])}
+    with pytest.raises(RaspLensError, match="no embedding"):
+        plant(compiled, Transformer(host.config, empty, host.mask), tokens_of(compiled), bos=7)
+    with pytest.raises(RaspLensError, match="float16"):
+        plant(compiled, host_of().astype(np.float16), tokens_of(compiled), bos=7)

@@ -135,6 +135,21 @@ def test_a_llama_of_a_program_without_positions_has_as_many_layers(tmp_path):
     assert "positions" not in truth
 
 
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_tokens_that_are_no_words_have_names_of_their_own(family, tmp_path):
+    """Once, the tokenizer took the colon in the name of the BOS for one of its own."""
+    model = compile_program(rasp.causal(programs.histogram()), [1, "1"], 3, causal=True)
+    assert model.has_bos
+    assert model.to_huggingface(tmp_path / "it", family).inputs == 14
+
+
+@pytest.mark.parametrize("max_len", [24, 40])
+def test_a_llama_counts_many_positions(max_len, tmp_path):
+    """Once, neighbouring shares of the BOS were too close for SiLU to be ReLU."""
+    model = compile_program(rasp.causal(programs.induction()), "ab", max_len, causal=True, bos=True)
+    assert model.to_huggingface(tmp_path / "it", "llama").answers > 1000
+
+
 def test_what_is_no_llama_is_refused(tmp_path, unchecked):
     with pytest.raises(RaspLensError, match="bos=True"):
         compiled("pair_balance").to_huggingface(tmp_path / "it", "llama")

@@ -22,10 +22,10 @@ from rasplens.model.random_streams import rng
 from rasplens.model.transformer import Transformer
 from rasplens.model.twins.side_by_side import add_part
 
-LARGER: Final = 100.0
-"""How many times as long as the host's stream the constant is: the norm then varies by a ten-thousandth."""
+LARGER: Final = 1000.0
+"""How many times as long as the host's stream the constant is: the norm then varies by a millionth."""
 
-FAINT: Final = 1e-3
+FAINT: Final = 1e-2
 """The length of a position and of the mark of foreign tokens, in lengths of the host's shortest stream."""
 
 SILENCED: Final = 4.0
@@ -40,7 +40,7 @@ N_SAMPLED, LONGEST_SAMPLED = 16, 64
 
 @dataclass(frozen=True, eq=False)
 class Guest:
-    """What is planted.
+    """A model to be planted in another.
 
     Attributes:
         transformer: Its weights: no layer norm, no biases, ReLU, learned positions or none.
@@ -88,9 +88,9 @@ def planted(
         add_part(found, name, array)
     for name, array in _guest_weights(host, guest, layers, stream, unit, faint):
         add_part(found, name, array, behind)
-    own = np.sqrt(host.config.d_model / stream.width)
+    shorter = np.sqrt(host.config.d_model / stream.width)  # the mean square is now one of more directions
     for norm in config.norms:
-        scale = found[f"{norm}.w"] * own if f"{norm}.w" in host.weights else found[f"{norm}.w"]
+        scale = found[f"{norm}.w"] * shorter if f"{norm}.w" in host.weights else found[f"{norm}.w"]
         scale[host.config.d_model :] = stream.divisor
         found[f"{norm}.w"] = scale
     for layer, heads in enumerate(order):
@@ -117,6 +117,11 @@ def _config(host: Config, guest: Guest, width: int) -> Config:
 def _stream(host: Transformer, guest: Guest) -> tuple[ConstantNorm, float, float]:
     """The guest's directions behind the host's; what one of its units is there; how long a position is."""
     lengths = _lengths(host)
+    if not lengths.min():
+        raise RaspLensError(
+            "The program cannot be planted. The host's residual stream is zero somewhere: some of its tokens have "
+            "no embedding."
+        )
     n = guest.transformer.config.d_model + (guest.positions + 1 if guest.positions else 0)
     constant = LARGER * float(lengths.max())
     stream = ConstantNorm(n, host.config.d_model + n + N_MORE, constant, host.config.d_model)
@@ -126,7 +131,7 @@ def _stream(host: Transformer, guest: Guest) -> tuple[ConstantNorm, float, float
 def _lengths(host: Transformer) -> Float[np.ndarray, " point"]:
     """The lengths of the host's residual stream, its mean taken off, on random tokens."""
     n = min(host.config.n_ctx, LONGEST_SAMPLED)
-    tokens = rng(0, "planting").integers(0, host.config.d_vocab, (N_SAMPLED, n))
+    tokens = rng(0, "host's text").integers(0, host.config.d_vocab, (N_SAMPLED, n))
     _, cache = host.run_with_cache(tokens)
     streams = [value for name, value in cache.items() if "hook_resid" in name]
     return np.concatenate([np.linalg.norm(_without_mean(value), axis=-1).ravel() for value in streams])
@@ -216,6 +221,7 @@ def _check(host: Transformer, guest: Guest, layers: Sequence[int]) -> None:
         ),
         "The host may not have smeared keys.": own.smeared_keys,
         "The host has no neurons.": own.attn_only,
+        f"The host needs float32 or float64 weights; it has {host.dtype} ones.": host.dtype.itemsize < 4,
         "Both may see only the past. Compile the program with causal=True.": (
             (host.mask != past).any() or (model.mask != np.tri(config.n_ctx, dtype=bool)).any()
         ),

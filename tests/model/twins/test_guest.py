@@ -8,7 +8,7 @@ import pytest
 from rasplens.errors import RaspLensError
 from rasplens.model import Config, Transformer, causal_mask
 from rasplens.model.constant_norm import Readout
-from rasplens.model.twins.planting import Guest, planted
+from rasplens.model.twins.guest import Guest, planted
 
 HOST = Config(
     n_layers=3, n_heads=2, d_model=12, d_head=4, n_ctx=6, d_vocab=9, d_vocab_out=9, d_mlp=8, normalization="LN"
