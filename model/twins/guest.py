@@ -3,8 +3,8 @@
 Host and guest have heads, neurons and directions of their own. The guest's tokens write a constant into the
 residual stream, so large that layer norm leaves the guest's directions as they are
 (`rasplens.model.constant_norm`). On other tokens the guest is silent: its directions are zero there, but for
-positions. These are written so faintly that the host's norm hardly changes, and neurons of an early layer pass
-them on where the token is the guest's.
+positions and a mark that turns its neurons off. These are written so faintly that the host's norm hardly changes.
+Neurons of an early layer pass positions on where the token is the guest's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ FAINT: Final = 1e-2
 """The length of a position and of the mark of foreign tokens, in lengths of the host's shortest stream."""
 
 SILENCED: Final = 4.0
-"""How strongly that mark keeps positions from being passed on, in strengths of these."""
+"""How strongly that mark keeps neurons from acting, in strengths of a position."""
 
 LOUD: Final = 4.0
 """How far the guest's answers are above the host's logits, in sizes of the largest of these."""
@@ -122,7 +122,7 @@ def _stream(host: Transformer, guest: Guest) -> tuple[ConstantNorm, float, float
             "The program cannot be planted. The host's residual stream is zero somewhere: some of its tokens have "
             "no embedding."
         )
-    n = guest.transformer.config.d_model + (guest.positions + 1 if guest.positions else 0)
+    n = guest.transformer.config.d_model + guest.positions + 1
     constant = LARGER * float(lengths.max())
     stream = ConstantNorm(n, host.config.d_model + n + N_MORE, constant, host.config.d_model)
     return stream, constant / (CONSTANT * max(guest.longest, 1.0)), FAINT * float(lengths.min())
@@ -163,13 +163,13 @@ def _guest_weights(
     def read(array: np.ndarray) -> np.ndarray:
         return stream.read(_padded(array / unit, stream.d_model, axis=0))
 
-    embedding = np.zeros((host.config.d_vocab, stream.width))
-    marks = np.eye(stream.d_model)[own.d_model :]  # of each position, and of foreign tokens
-    if guest.positions:
-        embedding += faint * stream.written(marks[-1])
-        yield "pos_embed.W_pos", faint * stream.written(marks[:-1])
-        told = stream.read((marks[:-1] - SILENCED * marks[-1:]).T) / faint - 0.5 * stream.reads_one[:, None]
-        yield param_name("W_in", layers[0] - 1), GAIN * told
+    *positions, foreign = np.eye(stream.d_model)[own.d_model :]
+    silence = SILENCED / faint * stream.read(foreign[:, None])  # what neurons read less on foreign tokens
+    embedding = np.tile(faint * stream.written(foreign), (host.config.d_vocab, 1))
+    if positions:
+        yield "pos_embed.W_pos", faint * stream.written(np.stack(positions))
+        is_there = stream.read(np.stack(positions, axis=1)) / faint - 0.5 * stream.reads_one[:, None]
+        yield param_name("W_in", layers[0] - 1), GAIN * (is_there - silence)
         yield param_name("W_out", layers[0] - 1), written(2 / GAIN * model.weights["pos_embed.W_pos"])
     embedding[list(guest.tokens)] = written(model.W_E) + stream.constant_direction
     yield "embed.W_E", embedding
@@ -180,7 +180,7 @@ def _guest_weights(
             yield param_name(f"W_{letter}", layer), np.stack([times * read(head) for head in heads])
         yield param_name("W_O", layer), written(model.weights[param_name("W_O", number)])
         if own.d_mlp:
-            yield param_name("W_in", layer), GAIN * read(model.weights[param_name("W_in", number)])
+            yield param_name("W_in", layer), GAIN * (read(model.weights[param_name("W_in", number)]) - silence)
             yield param_name("W_out", layer), written(model.weights[param_name("W_out", number)] / GAIN)
     logits = np.zeros((stream.width, host.config.d_vocab_out))
     above = read(guest.readout.weight) + np.outer(stream.reads_one, guest.readout.bias + 1)

@@ -71,6 +71,14 @@ def test_it_answers_as_the_program_does(name, activation):
     assert answered > 50
 
 
+def test_a_deep_program_is_silent_too():
+    """Once, each of its layers amplified rounding on other tokens a thousandfold."""
+    compiled, host = compiled_of("shuffle_dyck"), host_of(replace(CONFIG, n_layers=8))
+    planted = plant(compiled, host, tokens_of(compiled), bos=7)
+    assert planted.moved < 1e-6
+    assert planted.checked.inputs == planted.checked.total
+
+
 def test_the_host_goes_on_as_before_on_text_of_its_own(induction):
     text, host = own_text(), host_of()
     before, after = host(text), induction.transformer(text)
