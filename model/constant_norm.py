@@ -26,7 +26,7 @@ N_MORE: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """What reads logits from the final residual stream.
+    """The weights that read logits from the final residual stream.
 
     Attributes:
         weight: `[d_model, logit]`.
@@ -55,31 +55,31 @@ class ConstantNorm:
 
     @property
     def divisor(self) -> float:
-        """What layer norm divides by."""
+        """The number that layer norm divides by."""
         return float(np.sqrt(2 * self.constant**2 / self.width + LAYER_NORM_EPSILON))
 
     @property
     def constant_direction(self) -> Float[np.ndarray, " width"]:
-        """The constant and its opposite."""
+        """The constant and its opposite, in their two directions."""
         found = np.zeros(self.width)
         found[self._behind + 1], found[self._behind + 2] = self.constant, -self.constant
         return found
 
     @property
     def reads_one(self) -> Float[np.ndarray, " width"]:
-        """What gives 1 when it reads the constant, whatever the mean is off by."""
+        """The vector that reads 1 from the constant, whatever the mean is off by."""
         found = np.zeros(self.width)
         found[self._behind + 1], found[self._behind + 3] = 1 / self.constant, -1 / self.constant
         return found
 
     def written(self, array: Float[np.ndarray, "*_ d_model"]) -> Float[np.ndarray, "*_ width"]:
-        """What writes to the stream, so that all directions add up to zero."""
+        """Vectors of the model in the stream, so that all directions add up to zero."""
         found = np.zeros((*array.shape[:-1], self.width))
         found[..., self.first : self._behind], found[..., self._behind] = array, -array.sum(axis=-1)
         return found
 
     def read(self, array: Float[np.ndarray, "d_model n"]) -> Float[np.ndarray, "width n"]:
-        """What reads the stream, so that what all directions share is taken off."""
+        """Weights that read the model's directions of the stream, less what all directions share."""
         found = np.zeros((self.width, array.shape[1]))
         found[self.first : self._behind], found[self._behind + 3] = array, -array.sum(axis=0)
         return found

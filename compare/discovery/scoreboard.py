@@ -25,7 +25,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class MethodRun:
-    """What a method says of a model, in a setting.
+    """The scores of a method on a model, in a setting.
 
     Attributes:
         case: The model.
@@ -119,7 +119,7 @@ def edge_scores(runs: Iterable[MethodRun]) -> pd.DataFrame:
 
 
 def _names(run: MethodRun) -> dict[str, str]:
-    """What a run is of."""
+    """The columns that name a run."""
     return {
         "program": run.case.program,
         "kind": run.case.kind,

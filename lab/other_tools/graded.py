@@ -74,7 +74,7 @@ def graded(model: list[str], kind: str, pythons: Mapping[str, Path]) -> dict[str
 
 
 def _run(*command: str) -> str:
-    """What a command prints."""
+    """The output of a command."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr[-2000:]}")

@@ -45,12 +45,12 @@ class _Stream:
 
     @property
     def divisor(self) -> float:
-        """What the norm divides by."""
+        """The number that the norm divides by."""
         return float(np.sqrt(self.constant**2 / self.width + EPSILON))
 
     @property
     def reads_one(self) -> Float[np.ndarray, " width"]:
-        """What gives 1 everywhere."""
+        """The vector that reads 1 everywhere."""
         return self.axis(0) / self.constant
 
     def axis(self, place: int) -> Float[np.ndarray, " width"]:
@@ -58,7 +58,7 @@ class _Stream:
         return np.eye(self.width)[self.d_model + place]
 
     def wide(self, array: np.ndarray, axis: int) -> np.ndarray:
-        """What writes or reads the stream, along an axis that has the transformer's directions."""
+        """Weights of the transformer in the stream, along the axis of its directions."""
         widths = [(0, 0)] * array.ndim
         widths[axis] = (0, self.width - self.d_model)
         return np.pad(array, widths)

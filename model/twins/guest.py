@@ -100,7 +100,7 @@ def planted(
 
 
 def _config(host: Config, guest: Guest, width: int) -> Config:
-    """That of both together."""
+    """The config of both together."""
     own = guest.transformer.config
     return replace(
         host,
@@ -138,7 +138,7 @@ def _lengths(host: Transformer) -> Float[np.ndarray, " point"]:
 
 
 def _without_mean(array: np.ndarray) -> np.ndarray:
-    """What is written to the stream, without what layer norm takes off."""
+    """Vectors of the stream less their mean, which layer norm takes off anyway."""
     return array - array.mean(axis=-1, keepdims=True)
 
 
