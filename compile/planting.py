@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from rasplens.compile.compiled import CompiledModel
-from rasplens.compile.rasp import Value
+from rasplens.compile.rasp import Encoding, Value
 from rasplens.compile.rasp.values import value_key
 from rasplens.compile.stock_checkpoint import Checked, answer_logits, checked_inputs, held_against, longest_stream
 from rasplens.errors import RaspLensError, expect
@@ -92,7 +92,8 @@ def plant(
         _spread(own.n_layers, int(reads_positions), model.config.n_layers) if layers is None else _layers(layers)
     )
     inputs = list(checked_inputs(compiled, CHECKED, CHECKED))
-    guest = Guest(compiled.transformer, ids, answers, answer_logits(compiled), longest_stream(compiled, inputs))
+    longest = longest_stream(compiled, inputs)
+    guest = Guest(compiled.transformer, ids, answers, answer_logits(compiled), _gap(compiled), longest)
     random = rng(seed, "planting")
     order = [random.permutation(model.config.n_heads + own.n_heads) for _ in range(model.config.n_layers)]
     found = planted(model, guest, chosen, order)
@@ -147,6 +148,14 @@ def _ids(
     return (*read, *own[len(known) :]), tuple(answers)
 
 
+def _gap(compiled: CompiledModel) -> float:
+    """How far the logit of the right answer is above the next: of numbers, the squared distance of neighbours."""
+    output = compiled.variables[compiled.output]
+    if output.encoding is not Encoding.NUMERICAL or len(output.values) < 2:
+        return 1.0
+    return float(np.diff(np.sort(np.array(output.values, dtype=float))).min() ** 2)
+
+
 def _whole(what: str, number: Any) -> int:
     """A whole number as Python has it.
 
@@ -185,9 +194,8 @@ def _checked(
         parts = [tokens[first : first + AT_ONCE] for first in range(0, len(tokens), AT_ONCE)]
         return np.concatenate([model(ids[part])[:, compiled.offset :].argmax(-1) for part in parts])
 
-    return held_against(
-        compiled, inputs, answers, answered, "the planted model", "Use a host of higher precision."
-    )
+    advice = "its numbers are too close to each other. Shorten the sequences, or use fewer values."
+    return held_against(compiled, inputs, answers, answered, "The planted model", advice)
 
 
 def _moved(host: Transformer, model: Transformer, taken: set[int]) -> float:

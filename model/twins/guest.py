@@ -47,6 +47,7 @@ class Guest:
         tokens: The host's token for each of its own.
         answers: The host's token for each of its answers.
         readout: What gives each answer's logit.
+        gap: How far the logit of the right answer is above the next, at least.
         longest: The largest length of its residual stream, its sum included: `sqrt(x·x + (Σx)²)`.
     """
 
@@ -54,6 +55,7 @@ class Guest:
     tokens: Sequence[int]
     answers: Sequence[int]
     readout: Readout
+    gap: float
     longest: float
 
     @property
@@ -184,7 +186,7 @@ def _guest_weights(
             yield param_name("W_out", layer), written(model.weights[param_name("W_out", number)] / GAIN)
     logits = np.zeros((stream.width, host.config.d_vocab_out))
     above = read(guest.readout.weight) + np.outer(stream.reads_one, guest.readout.bias + 1)
-    logits[:, list(guest.answers)] = LOUD * max(1.0, _loudest(host, stream.width)) * above
+    logits[:, list(guest.answers)] = LOUD * max(1.0, _loudest(host, stream.width)) / guest.gap * above
     yield "unembed.W_U", logits
 
 

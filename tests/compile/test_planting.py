@@ -223,6 +223,14 @@ def test_numbers_that_are_close_to_each_other_are_told_apart(sign):
     assert plant(compiled, host, tokens_of(compiled), bos=7).checked.inputs == 500
 
 
+def test_close_numbers_are_louder_than_a_loud_host():
+    """Once, the host's own logits decided between fractions that differ by little."""
+    compiled, host = compiled_of("frac_prevs"), host_of()
+    loud = {**host.weights, "unembed.b_U": np.random.default_rng(1).normal(0, 20, 60).astype(np.float32)}
+    planted = plant(compiled, Transformer(host.config, loud, host.mask), tokens_of(compiled), bos=7)
+    assert planted.checked.inputs == 500
+
+
 def test_arguments_of_another_kind_are_told(unchecked):
     compiled, host = compiled_of("induction"), host_of()
     tokens = tokens_of(compiled)

@@ -27,7 +27,7 @@ def host(random_transformer):
 
 def guest_of(model):
     readout = Readout(np.asarray(model.W_U, dtype=float), np.zeros(2))
-    return Guest(causal(model), (7, 8), (7, 8), readout, longest=10.0)
+    return Guest(causal(model), (7, 8), (7, 8), readout, gap=1.0, longest=10.0)
 
 
 def order(n=3):
