@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import log_softmax
 
 from rasplens.compile.compiled import CompiledModel
 from rasplens.compile.rasp import Encoding, Value
@@ -204,6 +203,8 @@ def _moved(host: Transformer, model: Transformer, taken: set[int]) -> float:
     Raises:
         RaspLensError: If it is more than a trace.
     """
+    from scipy.special import log_softmax
+
     others = np.setdiff1d(np.arange(host.config.d_vocab), list(taken))
     if not len(others):
         raise RaspLensError("The program takes all tokens of the host, so nothing of the host is left.")
