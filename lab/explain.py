@@ -38,12 +38,12 @@ neither model can be told; one that neither is known to be implemented nor known
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--section", default="explaining", help="the table's place in the page")
     add_source_arguments(parser, "standard")
     arguments = parser.parse_args()
     found = swept(jobs_of("lab.explain:rows", arguments), arguments)
-    show(
-        summary(found, inline if arguments.write is None else as_csv("explaining")), arguments.write, "explaining"
-    )
+    keep = inline if arguments.write is None else as_csv(arguments.section)
+    show(summary(found, keep), arguments.write, arguments.section)
 
 
 def rows(source: str, name: str, config: Preset, seed: int) -> Iterator[Row]:

@@ -11,7 +11,7 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from lab.planted import GPT2_SMALL, random_weights
 from lab.swept import add_arguments, chosen, swept
 from lab.text_model import SPARE, loss, text_model
 from rasplens.compare import compare
-from rasplens.compare.discovery.cases import planted_case
+from rasplens.compare.discovery.cases import Case, planted_case
 from rasplens.compare.discovery.methods.catalogue import METHODS
 from rasplens.compare.discovery.protocol import Protocol, Setting
 from rasplens.compare.discovery.scoreboard import board, medians
@@ -38,6 +38,12 @@ from rasplens.tasks import compile_for, task_from_program
 
 HOSTS = "text", "gpt2"
 """The model of `lab.text_model`, and one with random weights in GPT-2 small's shape."""
+
+MEASURED = (
+    "count", "histogram", "induction", "offset", "detect_pattern", "most_frequent", "frac_prevs", "pair_balance",
+    "next_larger", "slots", "read_both", "successor",
+)  # fmt: skip
+"""Programs of every kind in the library: counts, moves, means, comparisons, and several steps."""
 
 SLOW = "acdc", "edge-pruning"
 """Methods that take an hour and more on a model as large."""
@@ -66,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=["verdicts", "methods"], default=["verdicts", "methods"])
     parser.add_argument("--hosts", nargs="+", choices=HOSTS, default=list(HOSTS), help="of the verdicts")
-    parser.add_argument("--only", default="", help="programs, with commas")
+    parser.add_argument("--only", default=",".join(MEASURED), help="programs, with commas")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--write", type=Path, help="the page to put the tables into")
     add_arguments(parser)
@@ -97,14 +103,19 @@ def host_of(name: str, seed: int) -> tuple[Transformer, list[int]]:
     return Transformer(GPT2_SMALL, random_weights(seed + 1), mask), list(range(1_000, 3_000, 37))
 
 
+def planted_in(name: str, model: Transformer, spare: Sequence[int], seed: int) -> Case:
+    """A program of the library among the parts of a host."""
+    entry = CATALOGUE[name]
+    program = rasp.causal(entry.build())
+    task = task_from_program(program, entry.vocab, entry.max_len, causal=True)
+    return planted_case(compile_for(task, program), task, seed, model, spare)
+
+
 def verdicts(name: str, host: str, seed: int) -> Row:
     """Whether a program is said to be a part of the model that it is planted in, and of the model without it."""
-    model, spare = host_of(host, seed)
-    entry = CATALOGUE[name]
-    program, began = rasp.causal(entry.build()), time.process_time()
-    task = task_from_program(program, entry.vocab, entry.max_len, causal=True)
+    (model, spare), began = host_of(host, seed), time.process_time()
     try:
-        case = planted_case(compile_for(task, program), task, seed, model, spare)
+        case = planted_in(name, model, spare, seed)
     except RaspLensError as error:
         return {"part": "verdicts", "left_out": str(error).partition(". ")[0]}
     found, without = (
@@ -116,6 +127,7 @@ def verdicts(name: str, host: str, seed: int) -> Row:
     heads = found.tables.get("part_heads")
     named = [] if heads is None else [f"{one.variable} in {one.head}" for one in heads.itertuples()]
     known = [str(node) for node in case.circuit or () if node.is_head]
+    minutes = (time.process_time() - began) / 60
     return {
         "part": "verdicts",
         "verdict": found.verdict.answer,
@@ -124,21 +136,16 @@ def verdicts(name: str, host: str, seed: int) -> Row:
         "known heads": json.dumps(known),
         "loss before": loss(model) if host == "text" else None,
         "loss after": loss(case.transformer) if host == "text" else None,
-        "minutes": (time.process_time() - began) / 60,
+        "minutes": minutes,
     }
 
 
 def scored(name: str, seed: int) -> list[Row]:
     """All methods on a program planted in the language model."""
-    model, spare = host_of("text", seed)
-    entry = CATALOGUE[name]
-    program = rasp.causal(entry.build())
-    task = task_from_program(program, entry.vocab, entry.max_len, causal=True)
     setting = replace(SETTING, protocol=replace(SETTING.protocol, seed=seed))
     methods = {each: method for each, method in METHODS.items() if each not in SLOW}
     try:
-        case = planted_case(compile_for(task, program), task, seed, model, spare)
-        found = board([case], methods, {"default": setting})
+        found = board([planted_in(name, *host_of("text", seed), seed)], methods, {"default": setting})
     except RaspLensError as error:
         return [{"part": "methods", "left_out": str(error).partition(". ")[0]}]
     rows = json.loads(found.to_json(orient="records", double_precision=15))
