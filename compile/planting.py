@@ -130,7 +130,8 @@ def _ids(
     values = [*compiled.inputs.vocab, *compiled.variables[compiled.output].values]
     if missing := [value for value in values if value_key(value) not in known]:
         raise RaspLensError(
-            f"No token of the host is given for {missing[0]!r}: tokens are for inputs and answers."
+            f"No token of the host is given for {missing[0]!r}. Every input and every answer needs one; values "
+            "that Python takes for equal, such as 1 and True, cannot both have one."
         )
     if compiled.has_bos and bos is None:
         raise RaspLensError("The program needs a BOS: give the token that begins a sequence, bos=….")

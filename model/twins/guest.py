@@ -92,9 +92,8 @@ def planted(
         add_part(found, name, array, behind)
     shorter = np.sqrt(host.config.d_model / stream.width)  # the mean square is now one of more directions
     for norm in config.norms:
-        scale = found[f"{norm}.w"] * shorter if f"{norm}.w" in host.weights else found[f"{norm}.w"]
-        scale[host.config.d_model :] = stream.divisor
-        found[f"{norm}.w"] = scale
+        found[f"{norm}.w"] *= shorter
+        found[f"{norm}.w"][host.config.d_model :] = stream.divisor
     for layer, heads in enumerate(order):
         for letter in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V"):
             found[param_name(letter, layer)] = found[param_name(letter, layer)][heads]
@@ -224,7 +223,7 @@ def _check(host: Transformer, guest: Guest, layers: Sequence[int]) -> None:
         "The host may not have smeared keys.": own.smeared_keys,
         "The host has no neurons.": own.attn_only,
         f"The host needs float32 or float64 weights; it has {host.dtype} ones.": host.dtype.itemsize < 4,
-        "Both may see only the past. Compile the program with causal=True.": (
+        "Both may see only the past. Compile the program with causal=True (--causal).": (
             (host.mask != past).any() or (model.mask != np.tri(config.n_ctx, dtype=bool)).any()
         ),
         f"The program has {config.n_ctx} positions, the host only {own.n_ctx}.": config.n_ctx > own.n_ctx,
